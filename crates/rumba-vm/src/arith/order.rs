@@ -1,7 +1,6 @@
 //! For which lanes a number is less than another one, where both differ from lane to lane by steps: for those before some lane, or for those
 //! from some lane on. So the numbers of the first lane are compared, and no vectors.
 
-use crate::arith::scalar::Number;
 use crate::base::ir::{Element, Value, Writer};
 
 /// Which of two integers is the smaller one.
@@ -23,15 +22,6 @@ pub struct Truths {
 
 /// Steps above this one are not followed: the distance of two lanes has far fewer bits than a number.
 const MOST: i64 = 1 << 20;
-
-/// The order of numbers of a type.
-pub(super) fn order<T: Number>() -> Option<Order> {
-    match T::name(["unsigned", "signed", "float"]) {
-        "unsigned" => Some(Order::Unsigned),
-        "signed" => Some(Order::Signed),
-        _ => None,
-    }
-}
 
 /// Writes for which of so many lanes a number is less than another one, given both in the first lane, and their steps. Nothing where
 /// numbers are short or steps long.

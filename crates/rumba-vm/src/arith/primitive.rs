@@ -9,7 +9,7 @@ use std::marker::PhantomData;
 
 use crate::arith::Operands;
 use crate::arith::emit::Operand;
-use crate::arith::order::{self, Order};
+use crate::arith::order::Order;
 use crate::arith::possible::{self, Kind, Known, PossibleBits};
 use crate::arith::scalar::{Bits, Float, Integer, Number, Rounding, Scalar};
 use crate::arith::strides::{self, Stride, Strides};
@@ -138,7 +138,7 @@ primitives! {
     /// Whether the first number is smaller; false for NaN.
     Less<T: Number>(a: T, b: T) -> bool
         { a < b } |w, x| w.compare(T::name(["icmp ult", "icmp slt", "fcmp olt"]), &x[0], &x[1]), possible::any,
-        strides::none, order::order::<T>();
+        strides::none, order::<T>();
     /// Whether the first number is not larger; false for NaN.
     LessOrEqual<T: Number>(a: T, b: T) -> bool
         { a <= b } |w, x| w.compare(T::name(["icmp ule", "icmp sle", "fcmp ole"]), &x[0], &x[1]);
@@ -321,6 +321,15 @@ const fn kind<T: Integer>() -> Kind {
 /// The possible bits of a result of integers; nothing is known of floating-point numbers.
 fn of_integers<T: Number>(possible: PossibleBits, x: &[Known]) -> u64 {
     if is_exact::<T>() { possible(x) } else { u64::MAX }
+}
+
+/// The order of numbers of a type.
+fn order<T: Number>() -> Option<Order> {
+    match T::name(["unsigned", "signed", "float"]) {
+        "unsigned" => Some(Order::Unsigned),
+        "signed" => Some(Order::Signed),
+        _ => None,
+    }
 }
 
 /// The stride of a result of integers.
