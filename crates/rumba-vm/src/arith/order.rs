@@ -1,5 +1,5 @@
-//! For which lanes a number is less than another one, where both differ from lane to lane by steps: for those before some lane, or for those
-//! from some lane on. So the numbers of the first lane are compared, and no vectors.
+//! Comparisons of numbers that differ from lane to lane by constant steps. Such a comparison holds for all lanes before some lane, or for all
+//! lanes from some lane on. The numbers of the first lane and the steps tell that lane, so no vectors are compared.
 
 use crate::base::ir::{Element, Value, Writer};
 
@@ -16,7 +16,7 @@ pub enum Order {
 pub struct Truths {
     /// A bit of an integer of 32 bits for each lane.
     pub lanes: Value,
-    /// Whether no operand wraps between lanes of the group. If one does, the lanes are others.
+    /// Whether no operand wraps between lanes of the group. If an operand wraps, the comparison holds for other lanes.
     pub fits: Option<Value>,
 }
 
@@ -44,7 +44,8 @@ pub(super) fn less(w: &mut Writer, order: Order, x: [&Value; 2], steps: [i64; 2]
         w.select(&is_less, &lanes_all, &none)
     } else {
         let zero = Value::integer(element, 0);
-        // Where `a` comes nearer to `b`, the lanes before it gets there; where it moves away, those behind which it has left.
+        // If `a - b` grows from lane to lane, the comparison holds for the lanes in which `a` has not yet reached `b`. If `a - b` shrinks,
+        // the comparison fails for the lanes in which `a` has not yet fallen below `b`.
         let distance = if step > 0 { w.sub(b, a) } else { w.sub(a, b) };
         let most = Value::integer(element, width * lanes as u64);
         let distance = w.intrinsic("umin", &[&distance, &most]);
@@ -52,7 +53,7 @@ pub(super) fn less(w: &mut Writer, order: Order, x: [&Value; 2], steps: [i64; 2]
         let steps = w.binary_with("udiv", &steps, width);
         let steps = if step > 0 { w.select(&is_less, &steps, &zero) } else { w.select(&is_less, &zero, &steps) };
         let steps = w.extended(&steps, Element::I64);
-        // As many ones as there are steps: at most one more than lanes.
+        // The number of steps is at most the number of lanes and one.
         let ones = Value::integer(Element::I64, u64::MAX >> 1);
         let others = w.sub(&Value::integer(Element::I64, 63), &steps);
         let before = w.binary("lshr", &ones, &others);
