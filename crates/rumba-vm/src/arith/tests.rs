@@ -315,7 +315,7 @@ fn run(code: &Code, name: &str, variant: Variant, operands: &[[u64; LANES]]) -> 
                 }
             }
             Variant::Vectors | Variant::Constant(..) | Variant::Short(_) => {
-                function(words.as_ptr(), results.as_mut_ptr())
+                function(words.as_ptr(), results.as_mut_ptr());
             }
         }
     }

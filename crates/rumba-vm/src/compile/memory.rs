@@ -138,10 +138,10 @@ impl Function<'_> {
             _ if self.together.contains_key(&index) => {
                 self.write_access(&access, |function, addresses| match &addresses.pattern {
                     Pattern::Strided { stride, .. } if *stride == access.element.cast_signed() => {
-                        load(function, addresses)
+                        load(function, addresses);
                     }
                     _ => function.load_all_or(&access, addresses, |function| load(function, addresses)),
-                })
+                });
             }
             Some(address) if access.element <= 8 => {
                 let addresses = self.addresses(address);
