@@ -210,16 +210,12 @@ impl Builder {
             Node::Operation { .. } | Node::Input { .. } => return None,
         };
         let known = self.follow(steps);
-        let [a, b] = operands.map(|operand| match operand {
-            Operand::Constant(..) => Some(0),
-            Operand::Result(_) => {
-                known_of(operand, &known).stride.filter(|stride| stride.is_unconditional()).map(|stride| stride.step)
-            }
-        });
-        let steps_of = [a?, b?];
+        let steps_of =
+            operands.map(|operand| known_of(operand, &known).stride.filter(|stride| stride.is_unconditional()));
+        let [Some(a_stride), Some(b_stride)] = steps_of else { return None };
         let is_sum = |position: usize| known[position].stride.is_some_and(|stride| stride.is_union);
         let [a, b] = self.write(w, operands, is_sum);
-        order::less(w, order, [&a, &b], steps_of, steps.others as usize + 1)
+        order::less(w, order, [&a, &b], [a_stride.step, b_stride.step], steps.others as usize + 1)
     }
 
     /// Writes operations; those for which `is_sum` returns true as sums of their operands.

@@ -21,14 +21,14 @@ pub struct Truths {
 }
 
 /// Steps above this one are not followed: the distance of two lanes has far fewer bits than a number.
-const MOST: i64 = 1 << 20;
+const MOST: u64 = 1 << 20;
 
 /// Writes for which of so many lanes a number is less than another one, given both in the first lane, and their steps. Nothing where
 /// numbers are short or steps long.
 pub(super) fn less(w: &mut Writer, order: Order, x: [&Value; 2], steps: [i64; 2], lanes: usize) -> Option<Truths> {
     let [a, b] = x;
     let element = a.element();
-    if element.bits() < 32 || steps.iter().any(|step| step.unsigned_abs() > MOST.unsigned_abs()) {
+    if element.bits() < 32 || steps.iter().any(|step| step.unsigned_abs() > MOST) {
         return None;
     }
     let [less, at_most] = match order {

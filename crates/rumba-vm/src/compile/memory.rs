@@ -268,15 +268,20 @@ impl Function<'_> {
     /// Writes an operation that is executed `inline` if a value is true, as it nearly always is, and by its handler
     /// otherwise.
     pub(super) fn inline_if(&mut self, index: usize, good: &Value, inline: impl FnOnce(&mut Self)) {
-        let (fast, slow, on) = (self.w.name("l"), self.w.name("l"), self.w.name("l"));
-        self.w.line(format_args!("br {good}, label %{fast}, label %{slow}, !prof !0"));
-        self.w.label(&slow);
+        self.usually(good, inline, |function| function.call_through(index));
+    }
+
+    /// Writes one of two ways to the same registers: `fast` if a value is true, as it nearly always is, and `slow` otherwise.
+    pub(super) fn usually(&mut self, good: &Value, fast: impl FnOnce(&mut Self), slow: impl FnOnce(&mut Self)) {
+        let (yes, no, on) = (self.w.name("l"), self.w.name("l"), self.w.name("l"));
+        self.w.line(format_args!("br {good}, label %{yes}, label %{no}, !prof !0"));
+        self.w.label(&no);
         let before = self.shapes.clone();
-        self.call_through(index);
+        slow(self);
         self.w.line(format_args!("br label %{on}"));
         let after = std::mem::replace(&mut self.shapes, before);
-        self.w.label(&fast);
-        inline(self);
+        self.w.label(&yes);
+        fast(self);
         self.shapes = after;
         self.w.line(format_args!("br label %{on}"));
         self.w.label(&on);
@@ -403,18 +408,11 @@ impl Function<'_> {
         let all = self.for_full_warp(|function| function.is_known(access, addresses));
         // The addresses of groups without active lanes may be undefined, and LLVM takes a branch on an undefined value for unreachable.
         let all = self.w.value(Element::I1, false, format_args!("freeze {all}"));
-        let (whole, part, on) = (self.w.name("l"), self.w.name("l"), self.w.name("l"));
-        self.w.line(format_args!("br {all}, label %{whole}, label %{part}"));
-        let before = self.shapes.clone();
-        self.w.label(&part);
-        other(self);
-        self.w.line(format_args!("br label %{on}"));
-        self.shapes = before;
-        self.w.label(&whole);
-        let parts = self.for_full_warp(|function| function.loaded(access, addresses));
-        self.write_loaded(access, parts);
-        self.w.line(format_args!("br label %{on}"));
-        self.w.label(&on);
+        let whole = |function: &mut Self| {
+            let parts = function.for_full_warp(|function| function.loaded(access, addresses));
+            function.write_loaded(access, parts);
+        };
+        self.usually(&all, whole, other);
     }
 
     /// What is written by `write` as for a warp whose lanes are all active.

@@ -180,9 +180,8 @@ impl Function<'_> {
     /// Where truth values are shuffled, LLVM extracts each bit of the mask for processors without registers for masks. So each element
     /// looks for its lane's bit in the mask, or, where an element is shorter than the mask, numbers of the elements' size are shuffled.
     fn active_elements(&mut self, ty: Element, count: usize) -> String {
-        let active = self.active_lanes();
         if count == 1 {
-            return active.text().to_owned();
+            return self.active_lanes().text().to_owned();
         }
         let elements = LANES * count;
         if ty.bits() >= LANES as u32 {
@@ -198,11 +197,12 @@ impl Function<'_> {
             self.w.line(format_args!("{truth} = icmp eq {vector} {of_lane}, {bits}"));
             return truth;
         }
+        let active = self.active_lanes();
         let wide = self.w.convert("sext", &active, ty);
-        let numbers = (0..LANES * count).map(|at| at / count);
+        let numbers = (0..elements).map(|at| at / count);
         let repeated = self.shuffle([wide.text(), "poison"], ty.name(), LANES, numbers);
         let truth = self.w.name("%t");
-        self.w.line(format_args!("{truth} = icmp slt <{} x {}> {repeated}, zeroinitializer", LANES * count, ty.name()));
+        self.w.line(format_args!("{truth} = icmp slt <{elements} x {}> {repeated}, zeroinitializer", ty.name()));
         truth
     }
 

@@ -356,16 +356,6 @@ impl Function<'_> {
             self.finish_operation(index, written);
             return;
         }
-        let (inline, other, on) = (self.w.name("l"), self.w.name("l"), self.w.name("l"));
-        self.w.line(format_args!("br {good}, label %{inline}, label %{other}, !prof !0"));
-        self.w.label(&other);
-        let before = self.shapes.clone();
-        self.call_through(index);
-        self.w.line(format_args!("br label %{on}"));
-        self.shapes = before;
-        self.w.label(&inline);
-        self.finish_operation(index, written);
-        self.w.line(format_args!("br label %{on}"));
-        self.w.label(&on);
+        self.inline_if(index, &good, |function| function.finish_operation(index, written));
     }
 }

@@ -271,7 +271,10 @@ fn loads_of_some_lanes_may_read_what_all_would() {
     // No lane loads where `n` is 7.
     and.b32 %r13, %r1, 255;
     sub.u32 %r13, %r13, 128;
-    setp.ge.s32 %p1, %r11, %r13;
+    // A number without a stride, so that only the load asks whether all lanes are in bounds.
+    xor.b32 %r15, %r11, 5;
+    xor.b32 %r15, %r15, 5;
+    setp.ge.s32 %p1, %r15, %r13;
     @%p1 bra DONE;
     shr.u32 %r14, %r1, 8;
     mad.lo.u32 %r12, %r3, %r14, %r12;
