@@ -1,13 +1,14 @@
 //! Accesses that are noted elsewhere as long as nothing can race with them, and become records of cells before the first access that can:
-//! reads of regions without writes ([`crate::check::reads`]), and strong accesses to regions without others ([`crate::check::strong`]).
+//! reads of regions without writes ([`crate::check::reads`]), and strong accesses to regions without others. [`crate::check::log`] has those
+//! without a stride.
 
 use crate::check::batch::put_lanes;
 use crate::check::cells::Cells;
 use crate::check::clock::VectorClock;
+use crate::check::log::LoggedAccess;
 use crate::check::order::Scope;
 use crate::check::reads::{GroupAccess, Noted, Pattern};
 use crate::check::record::{Conflict, Record, View};
-use crate::check::strong::StrongAccess;
 
 impl Cells {
     /// Notes reads by all lanes of a warp, if no write can race with them yet.
@@ -16,14 +17,20 @@ impl Cells {
         !self.keeps && self.reads.note(reads)
     }
 
+    /// Notes a read without a stride by those lanes with whose reads no write can race yet; returns the other lanes.
+    #[inline(always)]
+    pub(super) fn log_read(&mut self, access: LoggedAccess, host: impl Fn(usize) -> u64) -> u32 {
+        if self.keeps { access.lanes } else { self.reads.log_read(access, host) }
+    }
+
     /// Notes a strong access by those lanes with whose accesses nothing can race yet; returns the other lanes.
     #[inline(always)]
-    pub(super) fn log(&mut self, access: StrongAccess, host: impl Fn(usize) -> u64) -> u32 {
+    pub(super) fn log_strong(&mut self, access: LoggedAccess, host: impl Fn(usize) -> u64) -> u32 {
         // Operations of other proxies also ask for accesses that the block knows of.
         if self.uses_proxies || self.cluster != 1 || !access.record.is_harmless(Scope::Block) {
             return access.lanes;
         }
-        self.reads.log(access, self.launches.whole(), host)
+        self.reads.log_strong(access, self.launches.whole(), host)
     }
 
     /// Makes the noted accesses of a region records, before an access to it that may race with them.
@@ -40,7 +47,7 @@ impl Cells {
             }
         }
         for (access, offsets) in noted.log.accesses() {
-            let StrongAccess { record, bytes, lanes, .. } = access;
+            let LoggedAccess { record, bytes, lanes, .. } = access;
             let what = (*lanes, (*bytes).into(), true);
             let host = |lane: usize| noted.start + u64::from(offsets[lane]);
             self.put_each((record, &access.view(&nothing)), what, host, found);

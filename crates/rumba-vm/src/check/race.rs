@@ -22,12 +22,13 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap as HashMap, FxHashSet as HashSet};
 
-use crate::base::lanes::{FULL, GROUPS, LANES, lanes_of, mask_of};
+use crate::base::lanes::{LANES, lanes_of, mask_of};
 use crate::base::report::AccessKind;
 use crate::check::agent::{Agent, Agents};
 use crate::check::cells::Cells;
 use crate::check::clock::{Thread, VectorClock};
 use crate::check::launches::LaunchShape;
+use crate::check::log::LoggedAccess;
 use crate::check::order::{Order, SCOPES, Scope};
 use crate::check::program::OfProgram;
 use crate::check::proxy::AGENT;
@@ -35,7 +36,7 @@ use crate::check::published::{NEAR, Published, WideClocks, gather};
 use crate::check::reads::{GroupAccess, Growth, ReadKey};
 use crate::check::record::{Conflict, Record, ThreadAccess};
 use crate::check::row::Runs;
-use crate::check::strong::StrongAccess;
+use crate::check::strided::Strided;
 use crate::check::thread_state::{ArrivedLanes, BarrierState, ThreadState, WarpState, thread};
 pub(crate) use crate::check::thread_state::{Arriving, BarrierPhase};
 use crate::check::updates::Updates;
@@ -220,22 +221,22 @@ impl Races {
         &mut self.warps[block][warp]
     }
 
-    /// Accesses by all lanes of a warp. Each group of lanes starts at an address and continues with a stride. Returns what native code
-    /// compares with the patterns of reads from then on.
-    pub(crate) fn groups(&mut self, access: &Access, hosts: [u64; GROUPS], stride: u64) -> ReadKey {
+    /// Accesses by lanes of a warp whose addresses have a stride. Returns what native code compares with the patterns of reads from then on.
+    pub(crate) fn strided(&mut self, access: &Access, places: &Strided) -> ReadKey {
         let (block, warp) = self.place(access.block, access.warp);
         let known = &self.warps[block][warp];
-        let clock = known.clock(0);
+        let Strided { lanes, hosts, stride } = *places;
+        let clock = known.clock(lanes.trailing_zeros() as usize);
         let view = clock.view();
         let what = (access.bytes, access.kind, access.order);
         let record = Record::new(access.block, access.warp, clock.epoch, access.source, what);
         let (bytes, stride) = (access.bytes as u32, stride as u32);
-        let groups = GroupAccess { record, block: view.block, bytes, stride, lanes: FULL, hosts };
+        let groups = GroupAccess { record, block: view.block, bytes, stride, lanes, hosts };
         let is_plain = access.agent.is_none() && !known.apart && !access.order.is_strong();
         if is_plain && self.cells.put_affine(&groups, &view, &mut self.found) {
             return ReadKey::new(access.block, clock.epoch, clock.block);
         }
-        self.lanes(access, FULL, |lane| groups.host(lane));
+        self.lanes(access, lanes, |lane| places.host(lane));
         // A store that releases begins an epoch.
         self.read_key(access.block, access.warp)
     }
@@ -309,7 +310,7 @@ impl Races {
         let what = (access.bytes, access.kind, access.order);
         let record = Record::new(access.block, access.warp, clock.epoch, access.source, what);
         let bytes = access.bytes as u32;
-        self.cells.log(StrongAccess { record, known: [clock.block, clock.warp], bytes, lanes }, host)
+        self.cells.log_strong(LoggedAccess { record, known: [clock.block, clock.warp], bytes, lanes }, host)
     }
 
     /// Whether an atomic access may pass something on between threads.
@@ -321,7 +322,7 @@ impl Races {
     }
 
     /// Accesses by lanes that know the same.
-    fn alike(&mut self, access: &Access, lanes: u32, host: impl Fn(usize) -> u64) {
+    fn alike(&mut self, access: &Access, mut lanes: u32, host: impl Fn(usize) -> u64) {
         let (block, warp) = self.place(access.block, access.warp);
         let clock = self.warps[block][warp].clock(lanes.trailing_zeros() as usize);
         let view = clock.view();
@@ -331,6 +332,13 @@ impl Races {
             let affine = GroupAccess::of_lanes((record, view.block), access.bytes, lanes, &host);
             if affine.is_some_and(|affine| self.cells.put_affine(&affine, &view, &mut self.found)) {
                 return;
+            }
+            if access.kind == AccessKind::Read {
+                let known = [clock.block, clock.warp];
+                lanes = self.cells.log_read(LoggedAccess { record, known, bytes: access.bytes as u32, lanes }, &host);
+                if lanes == 0 {
+                    return;
+                }
             }
             if let Some(runs) = Runs::of_lanes(&record, access.bytes, lanes, &host) {
                 return self.cells.put_runs(&runs, &view, &mut self.found);

@@ -4,8 +4,8 @@
 //! to it since the launch began, or, in the shared memory of one block, since all threads of the block have met at a
 //! barrier. A read of a clean region is ordered after all earlier writes, so that the read matters only for later writes.
 //! Before the first of them the region's reads become records of cells ([`crate::check::cells`]), and the region is clean
-//! no more. A barrier of the whole block drops them. Strong accesses to a clean region without reads are noted as well
-//! ([`crate::check::strong`]).
+//! no more. A barrier of the whole block drops them. Reads without a stride are kept in a log ([`crate::check::log`]), and so are strong
+//! accesses to a clean region without reads.
 
 use std::io;
 use std::ops::Range;
@@ -13,9 +13,9 @@ use std::ops::Range;
 use rustc_hash::FxHashMap;
 
 use crate::base::lanes::{FULL, GROUP, GROUPS, lanes_of};
+use crate::check::log::{Log, LoggedAccess};
 use crate::check::order::Scope;
 use crate::check::record::{CELL, Record};
-use crate::check::strong::{Log, StrongAccess};
 use crate::mem::arena::{SHARED_STRIDE, Window};
 use crate::mem::shadow::Shadow;
 use crate::mem::unwritten::Unwritten;
@@ -287,7 +287,7 @@ struct Region {
     patterns: Option<Vec<Pattern>>,
     /// Whether the cells have reads of the region.
     is_read: bool,
-    /// Strong accesses to the region. There are no reads of the region then.
+    /// Reads without a stride, or strong accesses to the region; there are no patterns then.
     log: Log,
     /// Of a block's shared memory: the number of revocations until then, if each byte was found to be written.
     whole: Option<u32>,
@@ -531,7 +531,7 @@ impl Reads {
             return false;
         };
         match &region.patterns {
-            Some(patterns) if patterns.len() < MOST && region.log.is_empty() => {
+            Some(patterns) if patterns.len() < MOST && region.log.may_have(false) => {
                 let window = region.window;
                 if growth.count == 0 {
                     self.growing.push(instruction);
@@ -608,15 +608,32 @@ impl Reads {
     /// Notes a strong access by the lanes whose region is clean and without reads; returns the other lanes. The scope `whole` includes
     /// all threads.
     #[inline(always)]
-    pub(super) fn log(&mut self, access: StrongAccess, whole: Scope, host: impl Fn(usize) -> u64) -> u32 {
+    pub(super) fn log_strong(&mut self, access: LoggedAccess, whole: Scope, host: impl Fn(usize) -> u64) -> u32 {
+        self.log(access, host, |reads, address| reads.log_of_strong(address, &access.record, whole))
+    }
+
+    /// Notes a read by the lanes whose region is clean and without strong accesses; returns the other lanes.
+    #[inline(always)]
+    pub(super) fn log_read(&mut self, access: LoggedAccess, host: impl Fn(usize) -> u64) -> u32 {
+        self.log(access, host, Self::log_of_reads)
+    }
+
+    /// Notes an access by the lanes to whose addresses there is a log, given the index of a region; returns the other lanes.
+    #[inline(always)]
+    fn log(
+        &mut self,
+        access: LoggedAccess,
+        host: impl Fn(usize) -> u64,
+        log_of: impl Fn(&mut Self, u64) -> Option<usize>,
+    ) -> u32 {
         let (mut left, mut others) = (access.lanes, 0);
         while left != 0 {
             let first = left & left.wrapping_neg();
             let address = host(first.trailing_zeros() as usize);
-            let noted = match self.log_of(address, &access.record, whole) {
+            let noted = match log_of(self, address) {
                 Some(index) if self.logged < MOST_LOGGED => {
                     let region = &mut self.regions[index];
-                    region.log.add(StrongAccess { lanes: left, ..access }, &region.window, &host)
+                    region.log.add(LoggedAccess { lanes: left, ..access }, &region.window, &host)
                 }
                 Some(_) | None => 0,
             };
@@ -633,9 +650,36 @@ impl Reads {
         logged.map(|region| region.window.start).collect()
     }
 
-    /// The index of the region of an address, if its log can take in an access.
+    /// The index of the region of an address, if its log can take in reads.
     #[inline(always)]
-    fn log_of(&mut self, address: u64, record: &Record, whole: Scope) -> Option<usize> {
+    fn log_of_reads(&mut self, address: u64) -> Option<usize> {
+        let used = &self.used[place_of(address)];
+        if !used.window.contains(address) {
+            return self.begin_log_of_reads(address);
+        }
+        let index = (used.how != Use::Written).then_some(used.index)?;
+        self.regions[index].log.may_have(false).then_some(index)
+    }
+
+    #[inline(never)]
+    fn begin_log_of_reads(&mut self, address: u64) -> Option<usize> {
+        let index = self.region(address)?;
+        let region = &mut self.regions[index];
+        if region.patterns.is_none() {
+            self.remember(index, Use::Written);
+            return None;
+        }
+        if !region.log.has_memory() {
+            region.log = self.spare.pop().unwrap_or_default();
+        }
+        let how = if region.is_read { Use::Read } else { Use::Logged };
+        self.remember(index, how);
+        self.regions[index].log.may_have(false).then_some(index)
+    }
+
+    /// The index of the region of an address, if its log can take in a strong access.
+    #[inline(always)]
+    fn log_of_strong(&mut self, address: u64, record: &Record, whole: Scope) -> Option<usize> {
         let whole = if self.shared.contains(address) { Scope::Block } else { whole };
         if !record.is_harmless(whole) {
             return None;
@@ -645,7 +689,7 @@ impl Reads {
             return self.begin_log(address);
         }
         match used.how {
-            Use::Logged if !self.regions[used.index].log.is_empty() => Some(used.index),
+            Use::Logged if self.regions[used.index].log.is_of_strong() => Some(used.index),
             Use::Logged => self.begin_log(address),
             Use::Read | Use::Written => None,
         }
@@ -656,7 +700,7 @@ impl Reads {
         let index = self.region(address)?;
         let is_growing = (0..self.growing.len()).any(|at| self.growth(self.growing[at]).region as usize == index);
         let region = &self.regions[index];
-        let is_clean = region.patterns.as_ref().is_some_and(Vec::is_empty);
+        let is_clean = region.patterns.as_ref().is_some_and(Vec::is_empty) && region.log.may_have(true);
         if !is_clean || region.is_read || is_growing {
             return None;
         }

@@ -209,6 +209,11 @@ impl Row {
 
     /// The words of the line that may belong to lanes of a mask.
     fn words_of(&self, lanes: u32) -> u32 {
+        if self.period == 1 {
+            let distance = u32::from(self.offset.unsigned_abs());
+            let words = if self.offset < 0 { lanes.checked_shl(distance) } else { lanes.checked_shr(distance) };
+            return words.unwrap_or(0);
+        }
         let first = |lane: usize| lane as i64 * i64::from(self.period) - i64::from(self.offset);
         // The least offset: words before the first one of a lane belong to no other lane.
         let all = (1u64 << self.period) - 1;

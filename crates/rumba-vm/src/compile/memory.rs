@@ -7,6 +7,8 @@
 use std::collections::HashMap;
 use std::mem::offset_of;
 
+use rumba_checks::Check;
+
 use crate::base::ir::{Element, Value};
 use crate::base::lanes::{FULL, GROUP, GROUPS, LANES, SHARED_START, STACK_START};
 use crate::base::report::AccessKind;
@@ -184,22 +186,62 @@ impl Function<'_> {
             inline(self, &addresses);
             return;
         }
-        let good = self.is_known(access, &addresses);
-        let good = if self.kernel.program.is_monitored() { self.or_report(access, &addresses, good) } else { good };
+        let is_monitored = self.kernel.program.is_monitored();
+        let good = if is_monitored {
+            self.is_known_or_reported(access, &addresses)
+        } else {
+            self.is_known(access, &addresses)
+        };
         self.inline_if(access.index, &good, |function| inline(function, &addresses));
     }
 
     /// Whether an access is to known memory, or to monitored memory, which is then reported.
-    fn or_report(&mut self, access: &Access, addresses: &Addresses, known: Value) -> Value {
-        let (test, report, on) = (self.w.name("l"), self.w.name("l"), self.w.name("l"));
+    fn is_known_or_reported(&mut self, access: &Access, addresses: &Addresses) -> Value {
+        let (other, report, on) = (self.w.name("l"), self.w.name("l"), self.w.name("l"));
         let good = self.variable(Variable::one("%is_good", Element::I1));
-        self.set(&good, &known);
-        self.w.line(format_args!("br {known}, label %{on}, label %{test}"));
-        self.w.label(&test);
         self.set(&good, &Value::integer(Element::I1, 1));
-        self.take_in(access, addresses, &on);
+        // All memory that threads share is monitored where races are looked for.
+        let is_mostly_monitored = self.kernel.program.checks.contains(Check::Race) && access.memory != Memory::Local;
+        if is_mostly_monitored {
+            self.take_in(access, addresses, &on);
+            self.go_if_monitored(access, addresses, (&report, &other));
+            self.w.label(&other);
+            let known = self.is_known(access, addresses);
+            self.set(&good, &known);
+            self.w.line(format_args!("br label %{on}"));
+        } else {
+            let unknown = self.w.name("l");
+            let known = self.is_known(access, addresses);
+            self.w.line(format_args!("br {known}, label %{on}, label %{other}"));
+            self.w.label(&other);
+            self.go_if_monitored(access, addresses, (&report, &unknown));
+            self.w.label(&unknown);
+            self.set(&good, &Value::integer(Element::I1, 0));
+            self.w.line(format_args!("br label %{on}"));
+        }
+        self.w.label(&report);
+        self.report(access, addresses);
+        self.w.line(format_args!("br label %{on}"));
+        self.w.label(&on);
+        self.get(&good)
+    }
+
+    /// Goes to one of two labels: the first one if an access is to monitored memory.
+    fn go_if_monitored(&mut self, access: &Access, addresses: &Addresses, (report, other): (&str, &str)) {
+        if self.is_faster_for_all(addresses) {
+            let all = self.holds_for_all(|function| function.is_monitored(access, addresses));
+            let exactly = self.w.name("l");
+            self.w.line(format_args!("br {all}, label %{report}, label %{exactly}, !prof !0"));
+            self.w.label(&exactly);
+        }
+        let monitored = self.is_monitored(access, addresses);
+        self.w.line(format_args!("br {monitored}, label %{report}, label %{other}"));
+    }
+
+    /// Whether an access is to monitored memory.
+    fn is_monitored(&mut self, access: &Access, addresses: &Addresses) -> Value {
         let extent = Extent::aligned(access.offset, access.bytes);
-        let monitored = match access.memory {
+        match access.memory {
             Memory::Flat => self.is_in_cache(access, addresses, extent, true),
             Memory::Shared => {
                 let end = self.field("shared_end", offset_of!(Warp, shared_end), Element::I64);
@@ -209,14 +251,7 @@ impl Function<'_> {
                 let end = self.field("stack_stride", offset_of!(Warp, stack_stride), Element::I64);
                 self.is_in_window(addresses, extent, STACK_START, &end)
             }
-        };
-        self.set(&good, &monitored);
-        self.w.line(format_args!("br {monitored}, label %{report}, label %{on}"));
-        self.w.label(&report);
-        self.report(access, addresses);
-        self.w.line(format_args!("br label %{on}"));
-        self.w.label(&on);
-        self.get(&good)
+        }
     }
 
     /// Reports an access to the monitor.
@@ -231,7 +266,7 @@ impl Function<'_> {
         }
         // Lanes do not write to each other's bytes.
         let strided = self
-            .affine_hosts(access, addresses)
+            .strided_hosts(access, addresses)
             .filter(|(_, stride)| access.kind == AccessKind::Read || *stride == 0 || *stride >= access.bytes);
         let place = self.variable(Variable::lanes("%hosts", Element::I64));
         let stride = match strided {
@@ -243,10 +278,14 @@ impl Function<'_> {
                     self.w.add_with(&bases[group / each], offset)
                 });
                 let hosts: Vec<_> = hosts.collect();
+                // One store, as the processor forwards a vector that is read as a whole only from one.
+                let mut all = "poison".to_owned();
                 for (group, host) in hosts.iter().enumerate() {
-                    let to = self.offset(&place.pointer, group * 8);
-                    self.w.line(format_args!("store {host}, ptr {to}"));
+                    let more = self.w.name("%t");
+                    self.w.line(format_args!("{more} = insertelement <{GROUPS} x i64> {all}, {host}, i32 {group}"));
+                    all = more;
                 }
+                self.w.line(format_args!("store <{GROUPS} x i64> {all}, ptr {}, align 8", place.pointer));
                 stride.cast_signed()
             }
             None => {
@@ -400,19 +439,28 @@ impl Function<'_> {
     /// Loads without a mask are several times faster on processors without registers for masks, and the bounds of whole groups of lanes are
     /// compared faster than those of active lanes. Nothing reads what inactive lanes load.
     fn load_all_or(&mut self, access: &Access, addresses: &Addresses, other: impl FnOnce(&mut Self)) {
-        let is_strided = matches!(addresses.pattern, Pattern::Strided { .. }) && addresses.common().is_none();
-        let is_apart = access.memory == Memory::Local || self.kernel.program.is_monitored();
-        if self.version == Version::Full || is_apart || !is_strided {
+        if access.memory == Memory::Local || self.kernel.program.is_monitored() || !self.is_faster_for_all(addresses) {
             return other(self);
         }
-        let all = self.for_full_warp(|function| function.is_known(access, addresses));
-        // The addresses of groups without active lanes may be undefined, and LLVM takes a branch on an undefined value for unreachable.
-        let all = self.w.value(Element::I1, false, format_args!("freeze {all}"));
+        let all = self.holds_for_all(|function| function.is_known(access, addresses));
         let whole = |function: &mut Self| {
             let parts = function.for_full_warp(|function| function.loaded(access, addresses));
             function.write_loaded(access, parts);
         };
         self.usually(&all, whole, other);
+    }
+
+    /// Whether the addresses of all lanes are compared faster than those of the active lanes.
+    fn is_faster_for_all(&self, addresses: &Addresses) -> bool {
+        let is_strided = matches!(addresses.pattern, Pattern::Strided { .. }) && addresses.common().is_none();
+        self.version == Version::Masked && is_strided
+    }
+
+    /// Whether something holds for all lanes, active or not.
+    fn holds_for_all(&mut self, test: impl FnOnce(&mut Self) -> Value) -> Value {
+        let all = self.for_full_warp(test);
+        // The addresses of groups without active lanes may be undefined, and LLVM takes a branch on an undefined value for unreachable.
+        self.w.value(Element::I1, false, format_args!("freeze {all}"))
     }
 
     /// What is written by `write` as for a warp whose lanes are all active.

@@ -15,10 +15,10 @@ use crate::compile::shape::Version;
 use crate::machine::warp::Warp;
 
 impl Function<'_> {
-    /// The host addresses at which the groups of lanes begin an access of all lanes, and the stride of lanes, if there is one of less than
-    /// [`MOST_STRIDE`]. A group here is as long as the pattern of the address allows.
-    pub(super) fn affine_hosts(&mut self, access: &Access, addresses: &Addresses) -> Option<(Vec<Value>, u64)> {
-        if self.version != Version::Full || access.memory == Memory::Local {
+    /// The host addresses at which the groups of lanes begin an access, and the stride of lanes, if there is one of less than
+    /// [`MOST_STRIDE`]. A group here is as long as the pattern of the address allows. Groups without active lanes have any addresses.
+    pub(super) fn strided_hosts(&mut self, access: &Access, addresses: &Addresses) -> Option<(Vec<Value>, u64)> {
+        if access.memory == Memory::Local {
             return None;
         }
         let Pattern::Strided { bases, stride } = &addresses.pattern else {
@@ -28,12 +28,12 @@ impl Function<'_> {
         (bases.len() <= GROUPS && stride < MOST_STRIDE).then(|| (self.hosts(access, bases), stride))
     }
 
-    /// Takes in a read that is expected, and goes to `on` then.
+    /// Takes in a read by all lanes that is expected, and goes to `on` then.
     pub(super) fn take_in(&mut self, access: &Access, addresses: &Addresses, on: &str) {
-        if access.kind != AccessKind::Read {
+        if access.kind != AccessKind::Read || self.version != Version::Full {
             return;
         }
-        let Some((bases, stride)) = self.affine_hosts(access, addresses) else {
+        let Some((bases, stride)) = self.strided_hosts(access, addresses) else {
             return;
         };
         let (look, take, none) = (self.w.name("l"), self.w.name("l"), self.w.name("l"));

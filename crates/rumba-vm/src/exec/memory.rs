@@ -9,6 +9,7 @@ use std::mem::MaybeUninit;
 use crate::base::lanes::{FULL, GROUP, GROUPS, LANES, MAX_CLUSTER, SHARED_START, STACK_START, lanes_of};
 use crate::base::report::{Access, AccessKind};
 use crate::check::order::Order;
+use crate::check::strided::Strided;
 use crate::exec::processor::Processor;
 use crate::machine::bounds::{self, Bounds, BoundsCheck};
 use crate::machine::cluster::{Cluster, RANK_SHIFT};
@@ -277,7 +278,9 @@ unsafe fn monitored<D: AddressSpace>(
         return None;
     }
     let what = (bytes, kind, Order::from_bits(pc.extra, kind));
-    warp.observe_groups(pc.source, hosts, stride, what, |address| describe(warp, address, 1, Space::Generic));
+    warp.observe_strided(pc.source, &Strided::new(FULL, hosts, stride), what, |address| {
+        describe(warp, address, 1, Space::Generic)
+    });
     Some(hosts)
 }
 

@@ -15,6 +15,7 @@ use crate::base::engine::Code;
 use crate::base::lanes::{BARRIERS, GROUPS, LANES};
 use crate::base::report::AccessKind;
 use crate::check::order::Order;
+use crate::check::strided::Strided;
 use crate::exec::lane::Raw;
 use crate::exec::memory::{Space, describe};
 use crate::machine::op::{Handler, Op, Pc};
@@ -94,7 +95,7 @@ unsafe extern "C" fn report(warp: *mut Warp, op: *const Op, hosts: *const u64, s
     } else {
         // SAFETY: the code passes on an address for each group.
         let hosts = unsafe { *hosts.cast::<[u64; GROUPS]>() };
-        warp.observe_groups(op.source, hosts, stride.cast_unsigned(), what, place);
+        warp.observe_strided(op.source, &Strided::new(warp.active, hosts, stride.cast_unsigned()), what, place);
     }
 }
 

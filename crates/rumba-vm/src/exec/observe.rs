@@ -2,7 +2,7 @@
 //!
 //! The detectors of [`crate::check`] make all decisions. A launch without checks pays one test.
 
-use crate::base::lanes::{BARRIERS, FULL, GROUP, GROUPS, LANES, SHARED_START, lanes_of};
+use crate::base::lanes::{BARRIERS, LANES, SHARED_START, lanes_of};
 use crate::base::report::AccessKind;
 use crate::check::agent::{Agent, Completion};
 use crate::check::clock::Thread;
@@ -15,6 +15,7 @@ use crate::check::race;
 use crate::check::race::{Arriving, BarrierPhase, Races};
 use crate::check::reads::{Growth, ReadKey};
 use crate::check::record::ThreadAccess;
+use crate::check::strided::Strided;
 use crate::check::watch::StoreAccess;
 use crate::explore::past::Pasts;
 use crate::machine::block::GROUP_WARPS;
@@ -124,34 +125,27 @@ impl Warp {
         );
     }
 
-    /// Accesses by all lanes: each group starts at a host address and continues with a stride. That of a write is 0 or at least
-    /// the bytes of a lane's access.
-    pub(crate) fn observe_groups(
+    /// Accesses by lanes at host addresses with a stride. That of a write is 0 or at least the bytes of a lane's access.
+    pub(crate) fn observe_strided(
         &self,
         source: u32,
-        hosts: [u64; GROUPS],
-        stride: u64,
+        places: &Strided,
         (bytes, kind, order): (u64, AccessKind, Order),
         place: impl Fn(u64) -> String,
     ) {
         let context = self.context();
         let Some(monitor) = context.monitor else { return };
-        let host = |lane: usize| hosts[lane / GROUP] + stride * (lane % GROUP) as u64;
+        let host = |lane: usize| places.host(lane);
         if kind != AccessKind::Read {
-            self.tell_watch(source, FULL, host, bytes);
+            self.tell_watch(source, places.lanes, host, bytes);
         }
         if let Some(map) = &context.allocations.unwritten {
-            let whole = bytes + stride * (GROUP as u64 - 1);
-            let in_a_row = stride != 0 && hosts.windows(2).all(|pair| pair[1].wrapping_sub(pair[0]) == whole);
-            let (count, whole) = if in_a_row { (1, whole * GROUPS as u64) } else { (GROUPS, whole) };
-            let mut ranges = hosts.into_iter().take(count);
-            match kind {
-                AccessKind::Write if stride <= bytes => ranges.for_each(|start| map.write(start, whole)),
-                // Between the bytes of two lanes nothing is written.
-                AccessKind::Write | AccessKind::Read | AccessKind::Atomic => {
-                    if ranges.any(|start| map.any(start, whole)) {
-                        return self.observe(source, FULL, host, (bytes, kind, order), None, place);
-                    }
+            for (start, length, is_dense) in places.spans(bytes) {
+                if kind == AccessKind::Write && is_dense {
+                    map.write(start, length);
+                } else if map.any(start, length) {
+                    // Between the bytes of two lanes nothing is written.
+                    return self.observe(source, places.lanes, host, (bytes, kind, order), None, place);
                 }
             }
         }
@@ -165,9 +159,9 @@ impl Warp {
             agent: None,
         };
         monitor.race(
-            |conflict| self.rewrites(conflict, FULL, host),
+            |conflict| self.rewrites(conflict, places.lanes, host),
             |races| {
-                self.read_key.set(races.groups(&access, hosts, stride));
+                self.read_key.set(races.strided(&access, places));
                 if kind == AccessKind::Read
                     && let Some(map) = &context.allocations.unwritten
                 {

@@ -10,6 +10,7 @@ use crate::check::order::Order;
 use crate::check::order::{Scope, Semantics};
 use crate::check::program::OfProgram;
 use crate::check::record::ThreadAccess;
+use crate::check::strided::Strided;
 use crate::mem::arena::{Arena, Window};
 
 const WARPS: u8 = 2;
@@ -194,8 +195,8 @@ fn compare(seed: u64, shape: Shape, memory: Memory, uses_proxies: bool) -> (u32,
                 phase: phases[block as usize],
             });
         }
-        if is_regular && lanes == u32::MAX && group == GROUP {
-            races.groups(&access, [0, 8, 16, 24].map(|lane| hosts[lane]), stride);
+        if is_regular && group == GROUP {
+            races.strided(&access, &Strided::new(lanes, [0, 8, 16, 24].map(|lane| hosts[lane]), stride));
         } else {
             races.lanes(&access, lanes, |lane| hosts[lane]);
         }

@@ -1,5 +1,6 @@
-//! Strong accesses to a region of memory, as a log. They are atomic for each other and race with other accesses alone: before the first
-//! of these, the accesses of the log become records of cells ([`crate::check::noted`]).
+//! Accesses to a region of memory that cannot race with each other, as a log: either strong accesses, which are atomic for each other, or
+//! reads without a stride. Before the first access that may race with them, the accesses of the log become records of cells
+//! ([`crate::check::noted`]).
 //!
 //! [`crate::check::reads`] says when a log begins and ends.
 
@@ -10,7 +11,7 @@ use crate::mem::arena::Window;
 
 /// An access by lanes of a warp with the same past, which know of no other block.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct StrongAccess {
+pub(super) struct LoggedAccess {
     /// The access, without lanes and bytes.
     pub(super) record: Record,
     /// The epochs of all threads of the block, and of the warp, that the lanes know.
@@ -20,7 +21,7 @@ pub(super) struct StrongAccess {
     pub(super) lanes: u32,
 }
 
-impl StrongAccess {
+impl LoggedAccess {
     /// What the lanes know, given the clock of threads that know nothing.
     pub(super) fn view<'a>(&self, nothing: &'a VectorClock) -> View<'a> {
         let [block, warp] = self.known;
@@ -28,13 +29,15 @@ impl StrongAccess {
     }
 }
 
-/// The accesses to a region since its log began, in their order.
+/// The accesses to a region since its log began, in their order: all of them strong, or all of them reads that are not.
 #[derive(Debug, Default)]
 pub(super) struct Log {
     /// Each with the addresses of its lanes, from the start of the region.
-    accesses: Vec<(StrongAccess, [u32; LANES])>,
+    accesses: Vec<(LoggedAccess, [u32; LANES])>,
     /// Whether any of them writes.
     writes: bool,
+    /// Whether the first one is strong.
+    is_strong: bool,
 }
 
 impl Log {
@@ -44,6 +47,16 @@ impl Log {
 
     pub(super) fn writes(&self) -> bool {
         self.writes
+    }
+
+    /// Whether it has strong accesses.
+    pub(super) fn is_of_strong(&self) -> bool {
+        !self.is_empty() && self.is_strong
+    }
+
+    /// Whether it takes in accesses that are strong, or not.
+    pub(super) fn may_have(&self, are_strong: bool) -> bool {
+        self.is_empty() || self.is_strong == are_strong
     }
 
     /// Whether it had accesses before.
@@ -58,7 +71,7 @@ impl Log {
 
     /// Adds an access by those of its lanes that access the region alone; returns these lanes.
     #[inline(always)]
-    pub(super) fn add(&mut self, mut access: StrongAccess, region: &Window, host: impl Fn(usize) -> u64) -> u32 {
+    pub(super) fn add(&mut self, mut access: LoggedAccess, region: &Window, host: impl Fn(usize) -> u64) -> u32 {
         let Some(most) = (region.end - region.start).checked_sub(access.bytes.into()) else { return 0 };
         let mut offsets = [0; LANES];
         let mut are_inside = access.lanes == FULL;
@@ -80,6 +93,7 @@ impl Log {
         }
         access.lanes = inside;
         if inside != 0 {
+            self.is_strong = access.record.is_strong();
             self.accesses.push((access, offsets));
             self.writes |= !access.record.is_read();
         }
@@ -87,7 +101,7 @@ impl Log {
     }
 
     /// The accesses with the offsets of their lanes in the region.
-    pub(super) fn accesses(&self) -> &[(StrongAccess, [u32; LANES])] {
+    pub(super) fn accesses(&self) -> &[(LoggedAccess, [u32; LANES])] {
         &self.accesses
     }
 }
