@@ -56,17 +56,31 @@ struct Operation {
     native: fn(&[u64]) -> [u64; 2],
 }
 
+/// Operands of words.
+trait OfWords {
+    fn of_words(words: &[u64]) -> Self;
+}
+
+macro_rules! of_words {
+    ($($($T:ident)*;)*) => {$(
+        impl<$($T: Scalar),*> OfWords for ($($T,)*) {
+            fn of_words(words: &[u64]) -> Self {
+                let mut words = words.iter().copied();
+                ($($T::from_word(words.next().expect("a word for each operand")),)*)
+            }
+        }
+    )*};
+}
+
+of_words! { A; A B; A B C; }
+
 impl Operation {
-    fn of<P: Primitive>() -> Self {
+    fn of<P: Primitive<Operands: OfWords>>() -> Self {
         fn emit<P: Primitive>(builder: &Builder, operands: &[Value]) -> Operand {
             Emit::apply::<P>(P::Operands::inputs(builder, operands)).operand()
         }
-        fn native<P: Primitive>(words: &[u64]) -> [u64; 2] {
-            let builder = Builder::new();
-            let constants: Vec<_> = words.iter().map(|word| Value::integer(Element::I64, *word)).collect();
-            let Ok(operands) = P::Operands::known(P::Operands::inputs(&builder, &constants)) else {
-                panic!("all operands are constants")
-            };
+        fn native<P: Primitive<Operands: OfWords>>(words: &[u64]) -> [u64; 2] {
+            let operands = P::Operands::of_words(words);
             [P::native::<true>(operands), P::native::<false>(operands)].map(Scalar::to_word)
         }
         Self {
@@ -187,7 +201,7 @@ impl Compared {
                         operation.name
                     );
                     // Each pair of edges comes with many constants.
-                    match self.masks.word() % 8 {
+                    match self.masks.word() % 16 {
                         0 => self.bound(operation, &words, variant),
                         1 => self.step(operation, &words, variant),
                         _ => {}

@@ -256,7 +256,7 @@ fn accesses_in_rows_and_others_are_compared() {
 fn logs_of_strong_accesses_miss_no_race() {
     for memory in MEMORIES {
         let (mut all, mut missed) = (0, [0; 2]);
-        for seed in 0..1000 {
+        for seed in 0..400 {
             // Programs that use other proxies have no logs.
             for (missed, uses_proxies) in missed.iter_mut().zip([false, true]) {
                 let (real, found) = compare(seed, Shape::Strong, memory, uses_proxies);
