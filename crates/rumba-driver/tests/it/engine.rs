@@ -37,11 +37,20 @@ const PTX: &str = r#"
 /// In the environment of a process: its threads subtract their numbers.
 const SUBTRACTS: &str = "RUMBA_TEST_SUBTRACTS";
 
+/// In the environment of a process: its kernel is too long to be compiled.
+const LONG: &str = "RUMBA_TEST_LONG";
+
 /// The kernel that a process launches.
 fn text_of_kernel() -> String {
-    match std::env::var_os(SUBTRACTS) {
-        None => PTX.to_owned(),
-        Some(_) => PTX.replace("add.u32 %value", "sub.u32 %value"),
+    let is_set = |variable: &str| std::env::var_os(variable).is_some();
+    if is_set(SUBTRACTS) {
+        PTX.replace("add.u32 %value", "sub.u32 %value")
+    } else if is_set(LONG) {
+        // As often as this, the value is what it was.
+        let turns = "    xor.b32 %value, %value, %thread;\n".repeat(40_000);
+        PTX.replacen("    add.u32", &format!("{turns}    add.u32"), 1)
+    } else {
+        PTX.to_owned()
     }
 }
 
@@ -125,6 +134,16 @@ fn what_is_asked_for_has_to_be_there() {
         assert!(said.contains(&format!("RUMBA_ENGINE={engine} asks for LLVM")), "{said}");
         assert!(said.contains("RUMBA_LLVM_LIBRARY"), "{said}");
     }
+}
+
+#[test]
+fn a_kernel_that_is_interpreted_all_the_same_is_named() {
+    let Some(output) = run(&[("RUMBA_ENGINE", "compiled"), ("RUMBA_LOG", "off"), (LONG, "1")]) else { return };
+    let said = said(&output);
+    assert!(
+        said.contains("kernel `numbers` is interpreted, although RUMBA_ENGINE=compiled: its code would be too long"),
+        "{said}"
+    );
 }
 
 #[test]

@@ -12,7 +12,7 @@ use rumba_interface::environment::{cache_folder, is_privileged, library_from_env
 use rumba_jit::{Cache, Code, Found, Jit, JitError, Source};
 use rumba_llvm::find;
 use rumba_vm::Engine;
-use rumba_vm::engine::{Compiler, Done, ENTRY_POINT, Fingerprint, OPERATIONS_PER_BYTE, Recalled, Unit};
+use rumba_vm::engine::{Compiler, Done, ENTRY_POINT, Fingerprint, NoText, OPERATIONS_PER_BYTE, Recalled, Unit};
 
 use crate::error::Error;
 use crate::log::{self, Level};
@@ -107,6 +107,15 @@ struct Native {
     compares: bool,
 }
 
+impl Native {
+    /// Says that a kernel is interpreted that was to be compiled before its first launch. A comparison of engines counts such kernels.
+    fn say_interpreted(&self, kernel: &str, reason: &dyn std::error::Error) {
+        if self.waits && !self.compares {
+            log::write(format_args!("kernel `{kernel}` is interpreted, although {ENGINE}=compiled: {reason}"));
+        }
+    }
+}
+
 // SAFETY: the code is LLVM's for the processor that runs this, of the text as it is, or was when it came into the cache: the
 // fingerprint, the cache's key and the checksum say so, and only the user can write there. Its owner keeps it mapped.
 unsafe impl Compiler for Native {
@@ -122,6 +131,10 @@ unsafe impl Compiler for Native {
         if self.waits { 0 } else { OPERATIONS_PER_BYTE * bytes }
     }
 
+    fn leave_out(&self, kernel: &str, reason: NoText) {
+        self.say_interpreted(kernel, &reason);
+    }
+
     fn compile(&self, unit: Unit, done: Done) {
         let Unit { kernel, fingerprint, record, text } = unit;
         if self.compares && self.jit.find(&kernel, &fingerprint.0).is_some_and(|found| found.record != record) {
@@ -129,7 +142,13 @@ unsafe impl Compiler for Native {
         }
         let source = Source { name: kernel, key: fingerprint.0.to_vec(), record, text };
         if self.waits {
-            return done(entry(self.jit.compile_now(&source)));
+            let code = self.jit.compile_now(&source);
+            if let Err(error) = &code
+                && !matches!(error, JitError::Ending)
+            {
+                self.say_interpreted(&source.name, error);
+            }
+            return done(entry(code));
         }
         let done = move |code| {
             if matches!(code, Err(JitError::NoLlvm)) {

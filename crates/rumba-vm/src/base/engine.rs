@@ -69,6 +69,17 @@ impl fmt::Debug for Code {
     }
 }
 
+/// Why the machine writes no text of a kernel, which is then interpreted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NoText {
+    /// LLVM would take too long.
+    #[error("its code would be too long")]
+    Long,
+    /// Threads wait for others by reading memory in a loop, under [`Check::Race`](rumba_checks::Check::Race).
+    #[error("its threads wait for others in a loop, which the check of races follows in the interpreter alone")]
+    Polls,
+}
+
 /// Receives the code, or a sentence that says why there is no code.
 pub type Done = Box<dyn FnOnce(Result<Code, String>) + Send>;
 
@@ -88,6 +99,9 @@ pub unsafe trait Compiler: fmt::Debug + Send + Sync {
     fn threshold(&self, _bytes: u64) -> u64 {
         0
     }
+
+    /// A kernel has no text, and is interpreted.
+    fn leave_out(&self, _kernel: &str, _reason: NoText) {}
 
     /// Compiles a unit, now or in the background, and hands the result to `done`. Until then, and if the result is an
     /// error, the kernel is interpreted.

@@ -6,7 +6,7 @@ use std::mem::offset_of;
 
 use rumba_checks::Check;
 
-use crate::base::engine::ENTRY_POINT;
+use crate::base::engine::{ENTRY_POINT, NoText};
 use crate::base::flow::Set;
 use crate::base::ir::{Element, Value, Writer};
 use crate::base::lanes::FULL;
@@ -61,28 +61,26 @@ pub(crate) fn is_wanted(program: &Program) -> bool {
     program.entry == 0 && program.kernel_ops > 0
 }
 
-/// Writes the code of a kernel for blocks in which so many lanes are neighbours, unless it is too long.
-pub(crate) fn write(program: &Program, neighbours: usize) -> Option<Text> {
-    if !is_wanted(program) {
-        return None;
-    }
+/// Writes the code of a kernel for blocks in which so many lanes are neighbours.
+pub(crate) fn write(program: &Program, neighbours: usize) -> Result<Text, NoText> {
     let kernel = groups::cheapest(program, neighbours);
     if kernel.is_too_large() {
-        return None;
+        return Err(NoText::Long);
     }
     // How often a thread polls depends on the engine, and on that what the check of races finds.
     if program.checks.contains(Check::Race) && polls(program) {
-        return None;
+        return Err(NoText::Polls);
     }
     let mut states: Option<(Masked, States)> = None;
-    ATTEMPTS.into_iter().filter(|(masked, ..)| *masked == Masked::Never || program.kernel_ops <= MAX_MASKED).find_map(
-        |(masked, stores_early, most)| {
-            // Neighbours in the list have the same versions of blocks.
-            let known = states.take().filter(|(of, _)| *of == masked);
-            let (_, states) = states.insert(known.unwrap_or_else(|| (masked, kernel.states(masked))));
-            write_versions(&kernel, states, masked, stores_early, most)
-        },
-    )
+    let mut attempts =
+        ATTEMPTS.into_iter().filter(|(masked, ..)| *masked == Masked::Never || program.kernel_ops <= MAX_MASKED);
+    let text = attempts.find_map(|(masked, stores_early, most)| {
+        // Neighbours in the list have the same versions of blocks.
+        let known = states.take().filter(|(of, _)| *of == masked);
+        let (_, states) = states.insert(known.unwrap_or_else(|| (masked, kernel.states(masked))));
+        write_versions(&kernel, states, masked, stores_early, most)
+    });
+    text.ok_or(NoText::Long)
 }
 
 /// Writes the code with these versions of blocks, unless it is longer than `most`.

@@ -26,9 +26,11 @@ impl Device {
         self.residency(function, launch).map(drop)
     }
 
-    /// The text that native code of a kernel is made of, for blocks of this shape. Nothing if it would be too long.
+    /// The text that native code of a kernel is made of, for blocks of this shape. Nothing if the kernel is always interpreted.
     pub fn native_text(&self, function: &Function, block: [u32; 3]) -> Option<String> {
-        function::write(&function.program, groups::group_of(block)).map(|text| text.text)
+        let program = &function.program;
+        let text = function::is_wanted(program).then(|| function::write(program, groups::group_of(block)).ok());
+        text.flatten().map(|text| text.text)
     }
 
     /// Runs a kernel and returns when it has ended. Launches of several threads run one after another, unless one takes

@@ -45,7 +45,10 @@ fn recalled(program: &Program, fingerprint: &Fingerprint, compiler: &dyn Compile
 fn request(group: usize, fingerprint: Fingerprint) -> Request {
     Box::new(move |program, compiler| {
         let promise = Promise { program: program.clone(), group };
-        let Some(Text { text, metadata }) = function::write(program, group) else { return };
+        let Text { text, metadata } = match function::write(program, group) {
+            Ok(text) => text,
+            Err(reason) => return compiler.leave_out(&program.name, reason),
+        };
         let record = Record { text: Sha256::digest(&text).into(), metadata };
         let unit = Unit { kernel: program.name.clone(), fingerprint, record: record::encode(&record), text };
         let done = move |code: Result<Code, String>| {
