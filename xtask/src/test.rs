@@ -38,9 +38,6 @@ pub(crate) struct Args {
 /// the tests themselves. The rows that end a process or its context start one of their own.
 const ROWS: &str = "trials";
 
-/// The rows whose checked launches take turns in a process, so that a core would have nothing to do: they run beside the other rows.
-const ROWS_IN_TURNS: &str = "ui::";
-
 /// The variable that tells cargo-nextest how many tests to run at once.
 const THREADS: &str = "NEXTEST_TEST_THREADS";
 
@@ -119,24 +116,19 @@ pub(crate) fn run(args: Args) -> Result<()> {
     if args.gpu {
         require_gpu()?;
     }
+    if is_whole && args.args.is_empty() && !args.apps && shell::has_nextest() {
+        return everything(&args);
+    }
     let is_all = is_whole && args.args.is_empty();
     let (mut failed, mut ran) = (false, false);
     for part in [Part::Rumba, Part::Device, Part::Apps] {
         let packages: Vec<&str> = named(part).collect();
         let is_meant = if is_whole { args.apps == (part == Part::Apps) } else { !packages.is_empty() };
         if is_meant {
-            let mut tests = tests(part, &packages, &args);
-            let has_rows = is_all && part == Part::Rumba && shell::has_nextest();
-            if has_rows {
-                tests.args(["-E", &format!("not binary(={ROWS})")]);
-            }
-            let status = tests.status().context("could not start cargo")?;
+            let status = tests(part, &packages, &args).status().context("could not start cargo")?;
             if status.code() != Some(NO_TESTS_RUN) {
                 ran = true;
                 failed |= !status.success();
-            }
-            if has_rows {
-                failed |= !rows_pass(&args)?;
             }
         }
     }
@@ -155,10 +147,50 @@ pub(crate) fn run(args: Args) -> Result<()> {
             failed |= conformance::slices().inspect_err(|error| eprintln!("error: {error:#}")).is_err();
         }
     }
+    verdict(failed)
+}
+
+fn verdict(failed: bool) -> Result<()> {
     if failed {
         bail!("some tests failed; their output stands above");
     }
     Ok(())
+}
+
+/// Runs all tests of Rumba by cargo-nextest, and beside them the tests that need no process each: many of the former wait, for a time to
+/// pass or for another process, and few of the latter use more than one core.
+fn everything(args: &Args) -> Result<()> {
+    // All that the tests beside need, too: cargo would let one of both wait for the other.
+    let mut build = Part::Rumba.cargo();
+    build.args(["test", "--no-run", "--quiet"]).args(Part::Rumba.packages()).args(Part::Rumba.targets());
+    shell::run(&mut with_variables(build, Part::Rumba, args)).context("the tests were not built")?;
+    std::thread::scope(|scope| {
+        let beside = scope.spawn(|| beside(args));
+        let mut of_rumba = tests(Part::Rumba, &[], args);
+        let mut failed = shell::run(of_rumba.args(["-E", &format!("not binary(={ROWS})")])).is_err();
+        failed |= shell::run(&mut tests(Part::Device, &[], args)).is_err();
+        if !beside.is_finished() {
+            eprintln!("waiting for the rows of tables and for the doctests, which run beside the other tests");
+        }
+        let (stdout, stderr, is_success) = beside.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+        io::stderr().write_all(&stderr)?;
+        io::stdout().write_all(&stdout)?;
+        failed |= !is_success;
+        failed |= conformance::slices().inspect_err(|error| eprintln!("error: {error:#}")).is_err();
+        verdict(failed)
+    })
+}
+
+/// Runs the tests that share a process, and the doctests. Returns what they print, and whether all pass.
+fn beside(args: &Args) -> Result<(Vec<u8>, Vec<u8>, bool)> {
+    let (mut stdout, mut stderr, mut is_success) = (Vec::new(), Vec::new(), true);
+    for command in [&mut rows(args), &mut doctests(Part::Rumba, args)] {
+        let output = command.output().context("could not start cargo")?;
+        stdout.extend(output.stdout);
+        stderr.extend(output.stderr);
+        is_success &= output.status.success();
+    }
+    Ok((stdout, stderr, is_success))
 }
 
 /// How many tests run at once: one more than there are cores, as some tests wait for a time to pass or for each other.
@@ -189,22 +221,11 @@ fn tests(part: Part, packages: &[&str], args: &Args) -> Command {
     with_variables(tests, part, args)
 }
 
-/// Runs the tests that share a process, as two processes at once.
-fn rows_pass(args: &Args) -> Result<bool> {
-    let beside = rows(args, &[ROWS_IN_TURNS]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
-    let beside = beside.context("could not start cargo")?;
-    let others = shell::run(&mut rows(args, &["--skip", ROWS_IN_TURNS]));
-    let beside = beside.wait_with_output()?;
-    io::stderr().write_all(&beside.stderr)?;
-    io::stdout().write_all(&beside.stdout)?;
-    Ok(others.is_ok() && beside.status.success())
-}
-
-/// The command that runs some of the tests that share a process: with all packages, cargo has built them already.
-fn rows(args: &Args, filter: &[&str]) -> Command {
+/// The command that runs the tests that share a process.
+fn rows(args: &Args) -> Command {
     let mut tests = Part::Rumba.cargo();
     tests.args(["test", "--no-fail-fast"]).args(Part::Rumba.packages());
-    tests.args(["--test", ROWS, "--"]).args(filter).args(["--quiet", "--test-threads"]).arg(at_once().to_string());
+    tests.args(["--test", ROWS, "--", "--quiet", "--test-threads"]).arg(at_once().to_string());
     with_variables(tests, Part::Rumba, args)
 }
 
