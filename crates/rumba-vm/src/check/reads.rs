@@ -16,6 +16,7 @@ use crate::base::lanes::{FULL, GROUP, GROUPS, lanes_of};
 use crate::check::log::{Log, LoggedAccess};
 use crate::check::order::Scope;
 use crate::check::record::{CELL, Record};
+use crate::check::strided::Strided;
 use crate::mem::arena::{SHARED_STRIDE, Window};
 use crate::mem::shadow::Shadow;
 use crate::mem::unwritten::Unwritten;
@@ -34,6 +35,9 @@ const LOOKED_AT_APART: u64 = 8;
 
 /// Most patterns of a region. Further reads become records of cells at once.
 const MOST: usize = 1 << 14;
+
+/// Most lists of patterns that are kept for later launches.
+const MOST_SPARE: usize = 64;
 
 /// A bound of the strides of patterns.
 pub(crate) const MOST_STRIDE: u64 = 1 << 20;
@@ -80,17 +84,16 @@ impl GroupAccess {
             return None;
         }
         let mut hosts = [0; GROUPS];
-        for group in 0..GROUPS {
+        for (group, begin) in hosts.iter_mut().enumerate() {
             let mut left = lanes_of(lanes >> (group * GROUP) & ((1 << GROUP) - 1));
             let start = |lane: usize| host(group * GROUP + lane).wrapping_sub(stride * lane as u64);
-            hosts[group] = match left.next() {
-                Some(lane) => start(lane),
-                None => hosts[group.saturating_sub(1)].wrapping_add(stride * GROUP as u64),
-            };
-            if !left.all(|lane| start(lane) == hosts[group]) {
+            let Some(lane) = left.next() else { continue };
+            *begin = start(lane);
+            if !left.all(|lane| start(lane) == *begin) {
                 return None;
             }
         }
+        let Strided { hosts, .. } = Strided::new(lanes, hosts, stride);
         Some(Self { record, block, bytes: bytes as u32, stride: stride as u32, lanes, hosts })
     }
 
@@ -353,8 +356,9 @@ pub(super) struct Reads {
     shared: Window,
     /// The accesses in all logs.
     logged: usize,
-    /// Logs of earlier launches, for their memory.
+    /// Logs and lists of patterns of earlier launches, for their memory.
     spare: Vec<Log>,
+    spare_patterns: Vec<Vec<Pattern>>,
     /// The region that was looked up last.
     last: usize,
     /// How often native code was to report its reads again.
@@ -380,6 +384,7 @@ impl Reads {
             shared: Window { start: 0, end: 0 },
             logged: 0,
             spare: Vec::new(),
+            spare_patterns: Vec::new(),
             last: 0,
             revocations: 0,
         })
@@ -394,9 +399,13 @@ impl Reads {
         let place = self.windows.partition_point(|window| window.start < shared.start);
         self.windows.insert(place, shared);
         (self.shared, self.logged) = (shared, 0);
-        let logs = self.regions.drain(..).map(|region| region.log).filter(Log::has_memory);
-        self.spare.extend(logs);
+        for Region { log, patterns, .. } in self.regions.drain(..) {
+            self.spare.extend(Some(log).filter(Log::has_memory));
+            self.spare_patterns.extend(patterns.filter(|patterns| patterns.capacity() != 0));
+        }
         self.spare.iter_mut().for_each(Log::clear);
+        self.spare_patterns.iter_mut().for_each(Vec::clear);
+        self.spare_patterns.truncate(MOST_SPARE);
         self.by_start.clear();
         self.end_all(|_| true);
         if self.growths.bytes() < instructions * size_of::<Growth>() {
@@ -482,11 +491,11 @@ impl Reads {
         let window = self.allocation(address)?;
         let start = address / REGION * REGION;
         let window = Window { start: start.max(window.start), end: (start + REGION).min(window.end) };
-        let regions = &mut self.regions;
+        let (regions, spare) = (&mut self.regions, &mut self.spare_patterns);
         self.last = *self.by_start.entry(window.start).or_insert_with(|| {
             regions.push(Region {
                 window,
-                patterns: Some(Vec::new()),
+                patterns: Some(spare.pop().unwrap_or_default()),
                 is_read: false,
                 log: Log::default(),
                 whole: None,
