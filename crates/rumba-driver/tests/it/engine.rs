@@ -46,7 +46,7 @@ fn text_of_kernel() -> String {
     if is_set(SUBTRACTS) {
         PTX.replace("add.u32 %value", "sub.u32 %value")
     } else if is_set(LONG) {
-        // As often as this, the value is what it was.
+        // An even number of exclusive ors with one number gives the value back.
         let turns = "    xor.b32 %value, %value, %thread;\n".repeat(40_000);
         PTX.replacen("    add.u32", &format!("{turns}    add.u32"), 1)
     } else {

@@ -207,7 +207,7 @@ fn what_threads_that_do_not_read_would_read_may_be_unwritten() {
         "{who} mov.u32 %r30, 0; mul.wide.u32 %rd10, %r2, 4; add.s64 %rd10, %rd1, %rd10; @%p5 ld.global.u32 %r30, [%rd10];"
     );
     for engine in engines {
-        // No word that is read is missing, the first one is, the last one is.
+        // Without a missing word, without the first word that is read, and without the last word.
         for missing in [None, Some(4), Some(63)] {
             let config = Config { memory_bytes: 64 << 20, checks, engine: engine.clone(), ..Config::default() };
             let bench = Bench::with(&kernel("", &format!("{body} setp.eq.u32 %p6, %r30, 77; @%p6 trap;")), config);
