@@ -9,7 +9,8 @@ use crate::check::clock::VectorClock;
 use crate::check::record::{Record, View};
 use crate::mem::arena::Window;
 
-/// An access by lanes of a warp with the same past, which know of no other block.
+/// An access by lanes of a warp with the same past. The lanes of a strong access know of no other block; of a read, nobody asks what its lanes
+/// know of other blocks, as no earlier write is unordered.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LoggedAccess {
     /// The access, without lanes and bytes.

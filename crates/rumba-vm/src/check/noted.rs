@@ -1,6 +1,6 @@
 //! Accesses that are noted elsewhere as long as nothing can race with them, and become records of cells before the first access that can:
-//! reads of regions without writes ([`crate::check::reads`]), and strong accesses to regions without others. [`crate::check::log`] has those
-//! without a stride.
+//! reads of regions without writes, as patterns ([`crate::check::reads`]) or in logs ([`crate::check::log`]), and strong accesses to regions
+//! without other accesses, in logs.
 
 use crate::check::batch::put_lanes;
 use crate::check::cells::Cells;

@@ -290,7 +290,7 @@ struct Region {
     patterns: Option<Vec<Pattern>>,
     /// Whether the cells have reads of the region.
     is_read: bool,
-    /// Reads without a stride, or strong accesses to the region; there are no patterns then.
+    /// Reads of the region without a stride, or strong accesses to it. A region with strong accesses has no patterns.
     log: Log,
     /// Of a block's shared memory: the number of revocations until then, if each byte was found to be written.
     whole: Option<u32>,
